@@ -1,0 +1,166 @@
+"""A run in the protocol's words: what was asked, what came back, and where two queues differ.
+
+Jobs are called A, B, C ... in byte order, so that A is served before B. Instants are told from the
+start of the run: `+10` is ten milliseconds after it.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields
+
+from emq_model.ids import is_job_id
+from emq_model.queue import Job, JobId, Millis, Queue
+from emq_model.replies import Answer, Claimed, Error, Moved
+from emq_model.verbs import Enqueue, Promote, Reap, Verb
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One line of a story: a verb, or something done from outside."""
+
+    now: Millis
+    """The server clock."""
+    who: str
+    """Who asked: a worker's name, or the outside."""
+    what: Verb | str
+    reply: object = None
+    """What came back: a reply, or whatever it was that is none."""
+
+
+class Names:
+    """Short names for the jobs of a run, and instants counted from its start."""
+
+    def __init__(self, ids: Iterable[JobId], start: Millis) -> None:
+        """Name these ids."""
+        ordered = sorted({id for id in ids if is_job_id(id)})
+        self._names = {id: _letter(n) for n, id in enumerate(ordered)}
+        self._start = start
+
+    def job(self, id: JobId) -> str:
+        """A job's letter; a malformed id as it is."""
+        return self._names.get(id) or quoted(id)
+
+    def instant(self, instant: Millis) -> str:
+        """An instant, counted from the start."""
+        return f"{instant - self._start:+,}" if instant == instant // 1 else str(instant)
+
+    def legend(self) -> str:
+        """Which letter stands for which id."""
+        return ", ".join(f"{letter} = {id.decode()}" for id, letter in self._names.items())
+
+
+def quoted(value: object) -> str:
+    """A value as a story writes it: numbers plain, bytes in quotes, long ones cut."""
+    if not isinstance(value, bytes):
+        return str(value)
+    text = repr(value)[1:]
+    return text if len(text) <= 40 else f"{text[:28]}… ({len(value)} bytes)"
+
+
+def verb_words(verb: Verb, names: Names) -> str:
+    """A verb in the protocol's words: `retry A token 1 delay 5 max_attempts 3 error 'x'`."""
+    words = [type(verb).__name__.lower()]
+    for field in fields(verb):
+        value = getattr(verb, field.name)
+        if field.name == "id":
+            words.append(names.job(value))
+        else:
+            words.append(f"{field.name} {quoted(value)}")
+    return " ".join(words)
+
+
+def reply_words(reply: object, verb: Verb | str, names: Names) -> str:
+    """A reply in the protocol's words."""
+    match reply:
+        case Answer():
+            return reply.value
+        case Error():
+            return str(reply)
+        case Claimed(id, payload, token):
+            return f"{names.job(id)}, token {token}" + (f", {quoted(payload)}" if payload else "")
+        case Moved(count) if isinstance(verb, Reap):
+            return f"{count} left active"
+        case Moved(count) if isinstance(verb, Promote):
+            return f"{count} left schedule"
+        case None:
+            return ""
+    return f"no reply of the protocol: {reply!r}"
+
+
+def tell(steps: Sequence[Step], names: Names) -> list[str]:
+    """The steps of a run, one a line, in columns; the last one is marked."""
+    rows = [("clock", "who", "what", "answer")]
+    for step in steps:
+        what = step.what if isinstance(step.what, str) else verb_words(step.what, names)
+        reply = reply_words(step.reply, step.what, names)
+        rows.append((names.instant(step.now), step.who, what, reply))
+    clock, who, what_width = (max(len(row[n]) for row in rows) for n in range(3))
+    lines = [
+        f"{now:>{clock}}  {name:<{who}}  {what:<{what_width}}  {reply}".rstrip()
+        for now, name, what, reply in rows
+    ]
+    return [f"  {line}" for line in lines[:-1]] + [f"> {lines[-1]}"]
+
+
+def differences(expected: Queue, seen: Queue, names: Names) -> list[str]:
+    """Where two queues differ, key by key: what was expected and what was found."""
+    lines = []
+    for name, index, found in zip(Queue._fields[:4], expected[:4], seen[:4], strict=True):
+        for id in sorted(index.keys() | found.keys()):
+            if index.get(id) != found.get(id):
+                lines.append(
+                    f"{name}: {names.job(id)} expected {_at(index.get(id), names)}, "
+                    f"found {_at(found.get(id), names)}"
+                )
+    for id in sorted(expected.rows.keys() | seen.rows.keys()):
+        wanted, row = expected.rows.get(id), seen.rows.get(id)
+        if wanted != row:
+            lines.append(f"row {names.job(id)}: {_row_difference(wanted, row)}")
+    if expected.foreign != seen.foreign:
+        lines.append("a key that is no row came or went")
+    if expected.paused != seen.paused:
+        lines.append(f"paused: expected {expected.paused}, found {seen.paused}")
+    return lines
+
+
+def ids_of(steps: Iterable[Step], *queues: Queue) -> set[JobId]:
+    """Every job id that occurs in these steps and queues."""
+    ids = {step.what.id for step in steps if isinstance(step.what, Enqueue)}
+    for queue in queues:
+        ids.update(queue.rows, queue.foreign, *queue[:4])
+    return ids
+
+
+def _at(score: Millis | None, names: Names) -> str:
+    if score is None:
+        return "absent"
+    return f"at {score if score == 0 else names.instant(score)}"
+
+
+def _row_difference(wanted: Job | None, row: Job | None) -> str:
+    if wanted is None or row is None:
+        return f"expected {_present(wanted)}, found {_present(row)}"
+    return "; ".join(
+        f"{name} expected {quoted(value)}, found {quoted(found)}"
+        for name, value, found in zip(Job._fields, wanted, row, strict=True)
+        if value != found
+    )
+
+
+def _present(row: Job | None) -> str:
+    return "none" if row is None else f"{row.state.value} at attempts {row.attempts}"
+
+
+def _letter(n: int) -> str:
+    return chr(ord("A") + n) if n < 26 else f"J{n + 1}"
+
+
+__all__ = [
+    "Names",
+    "Step",
+    "differences",
+    "ids_of",
+    "quoted",
+    "reply_words",
+    "tell",
+    "verb_words",
+]
