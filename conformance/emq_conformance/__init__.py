@@ -1,0 +1,1 @@
+"""Compliance suite for leased job queues on Redis and Valkey."""
