@@ -1,0 +1,291 @@
+"""The refinement mapping: a queue's keys read as an `emq_model.Queue`, and written from one."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from emq_conformance.keys import PAUSED, Keys
+from emq_conformance.wire import Argument, ErrorReply, Wire
+from emq_model import Job, JobId, Queue, State
+from emq_model.frozen import Frozen
+from emq_model.queue import Index
+
+_NEEDED = frozenset({b"state", b"attempts", b"payload"})
+_FIELDS = _NEEDED | {b"last_error", b"spent"}
+_STATES = frozenset(State)
+_FOREIGN = b"something that is not a row"
+
+
+_READ: dict[bytes, tuple[Argument, ...]] = {
+    b"hash": ("HGETALL",),
+    b"zset": ("ZRANGE", 0, -1, "WITHSCORES"),
+    b"string": ("GET",),
+}
+_INDEXES = ("pending", "active", "schedule", "dead")
+
+
+class ObservationError(Exception):
+    """The server refused to be read; the message says what it answered."""
+
+
+@dataclass(frozen=True, slots=True)
+class Anomaly:
+    """Something in the keyspace that no Queue can hold, and the law that it breaks."""
+
+    law: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """A keyspace as it was read: what a Queue can hold, and what it cannot."""
+
+    queue: Queue
+    anomalies: tuple[Anomaly, ...] = ()
+
+
+class Keyspace:
+    """The keys of one queue on one server, seen from outside the implementation."""
+
+    def __init__(
+        self, wire: Wire, keys: Keys, *, private: bool, row_fields: frozenset[bytes] = frozenset()
+    ) -> None:
+        """Look at the keys of a queue.
+
+        Args:
+            wire: a connection of the suite's own.
+            keys: the queue's keys.
+            private: whether the whole database is the suite's, so that stray keys can be seen.
+            row_fields: what a row may hold besides the protocol's fields.
+        """
+        self._wire = wire
+        self._keys = keys
+        self._private = private
+        self._fields = _FIELDS | row_fields
+        self._known: list[JobId] = []
+        self._question: tuple[bytes, int] | None = None  # packed once, as it seldom changes
+
+    def know(self, id: JobId) -> None:
+        """Look for the row of `id` from now on, even if no index names it."""
+        if id not in self._known:
+            self._known.append(id)
+            self._question = None
+
+    def observe(self) -> Observation:
+        """Read the whole keyspace back: one round trip, and another for rows of unknown ids.
+
+        Raises:
+            ObservationError: if the server answers an error.
+        """
+        if self._question is None:
+            self._question = self._wire.pack(self._commands())
+        size, *answers = self._wire.ask(*self._question)
+        *indexes, meta = answers[:5]
+        unknown = {id for index in indexes if isinstance(index, list) for id in index[::2]} - set(
+            self._known
+        )
+        if unknown:
+            for id in unknown:
+                self.know(id)
+            return self.observe()
+        reading = _Reading(self._fields)
+        for name, raw in zip(_INDEXES, indexes, strict=True):
+            reading.index(name, raw)
+        reading.meta(meta)
+        for id, raw in zip(self._known, answers[5:], strict=True):
+            reading.row(id, raw)
+        if self._private and size != reading.size:
+            reading.strays(self._strays())
+        return reading.observation()
+
+    def dump(self) -> dict[bytes, Any]:
+        """Every key of the queue with its type, what it holds, and its time to live, unread.
+
+        On the suite's own server, every other key too. This is for what must not change at all.
+        """
+        contents: dict[bytes, Any] = {}
+        for name in sorted(self._listed(b"*" if self._private else self._keys.base + b"*")):
+            kind = self._wire.call("TYPE", name)
+            read = _READ.get(kind, ("DUMP",))
+            contents[name] = (
+                kind,
+                self._wire.call(read[0], name, *read[1:]),
+                self._wire.call("PTTL", name),
+            )
+        return contents
+
+    def restore(self, queue: Queue) -> None:
+        """Make the keyspace hold `queue` and nothing else: one round trip after the erasure."""
+        self.erase()
+        for id in (*queue.rows, *queue.foreign):
+            self.know(id)
+        commands = restoring(self._keys, queue)
+        if commands:
+            self._wire.batch(commands)
+
+    def delete_row(self, id: JobId) -> None:
+        """Take a row away from outside, as an eviction would. Its index entry is a ghost then."""
+        self._wire.call("DEL", self._keys.row(id))
+
+    def replace_row(self, id: JobId) -> None:
+        """Put a string where a row was, from outside."""
+        self._wire.call("SET", self._keys.row(id), _FOREIGN)
+
+    def erase(self) -> None:
+        """Delete the queue's keys; on the suite's own server, every other key too."""
+        k = self._keys
+        names = [*k.indexes, k.meta, *map(k.row, self._known)]
+        if self._private and self._wire.call("DBSIZE"):
+            names += self._listed(b"*")
+        self._wire.call("DEL", *names)
+
+    def _commands(self) -> list[Sequence[Argument]]:
+        k = self._keys
+        return [
+            ("DBSIZE",),
+            *(("ZRANGE", index, 0, -1, "WITHSCORES") for index in k.indexes),
+            ("HGETALL", k.meta),
+            *(("HGETALL", k.row(id)) for id in self._known),
+        ]
+
+    def _strays(self) -> list[bytes]:
+        k = self._keys
+        ours = {*k.indexes, k.meta, *map(k.row, self._known)}
+        return [name for name in self._listed(b"*") if name not in ours]
+
+    def _listed(self, pattern: bytes) -> list[bytes]:
+        names: list[bytes] = []
+        cursor = b"0"
+        while True:
+            answer = self._wire.call("SCAN", cursor, "MATCH", pattern, "COUNT", 1000)
+            if isinstance(answer, ErrorReply):
+                raise ObservationError(f"cannot list the keys: {answer.message}")
+            cursor, found = answer
+            names += found
+            if cursor == b"0":
+                return names
+
+
+def restoring(keys: Keys, queue: Queue) -> list[tuple[Argument, ...]]:
+    """The commands that write `queue` into an empty keyspace."""
+    commands: list[tuple[Argument, ...]] = []
+    for key, index in zip(keys.indexes, queue[:4], strict=True):
+        for id, score in index.items():
+            commands.append(("ZADD", key, score, id))
+    for id, job in queue.rows.items():
+        fields: list[Argument] = [
+            *("state", job.state.value, "attempts", job.attempts, "payload", job.payload)
+        ]
+        if job.last_error is not None:
+            fields += ["last_error", job.last_error]
+        if job.spent is not None:
+            fields += ["spent", job.spent]
+        commands.append(("HSET", keys.row(id), *fields))
+    commands += [("SET", keys.row(id), _FOREIGN) for id in queue.foreign]
+    if queue.paused:
+        commands.append(("HSET", keys.meta, PAUSED, 1))
+    return commands
+
+
+class _Reading:
+    """One reading of a keyspace: collects what a Queue can hold, and notes what it cannot."""
+
+    def __init__(self, fields: frozenset[bytes]) -> None:
+        self.size = 0  # how many keys there were
+        self._allowed = fields
+        self._indexes: dict[str, Index] = {}
+        self._rows: dict[JobId, Job] = {}
+        self._foreign: set[JobId] = set()
+        self._paused = False
+        self._anomalies: list[Anomaly] = []
+
+    def index(self, name: str, raw: Any) -> None:
+        if isinstance(raw, ErrorReply):
+            self.size += 1
+            self._note("W2", f"{name} is no sorted set: {_expected(raw, 'WRONGTYPE')}")
+        elif raw:
+            self.size += 1
+            scores = map(_number, raw[1::2])
+            self._indexes[name] = Frozen(zip(raw[::2], scores, strict=True))
+
+    def meta(self, raw: Any) -> None:
+        if isinstance(raw, ErrorReply) or (raw and raw[::2] != [PAUSED]):
+            self.size += 1
+            self._note("W2", f"meta holds more than the field `paused`: {raw!r}")
+        elif raw:
+            self.size += 1
+            self._paused = True
+
+    def row(self, id: JobId, raw: Any) -> None:
+        if isinstance(raw, ErrorReply):
+            self.size += 1
+            _expected(raw, "WRONGTYPE")
+            self._foreign.add(id)
+        elif raw:
+            self.size += 1
+            row = _row(tuple(raw), self._allowed)
+            if isinstance(row, Job):
+                self._rows[id] = row
+            else:
+                self._note(
+                    row.law, f"the row of {id.decode('ascii', 'backslashreplace')} {row.text}"
+                )
+
+    def strays(self, names: list[bytes]) -> None:
+        for name in names:
+            self._note("W2", f"key {name!r} is none of the queue's")
+
+    def observation(self) -> Observation:
+        queue = Queue(
+            **self._indexes,
+            rows=Frozen(self._rows),
+            foreign=frozenset(self._foreign),
+            paused=self._paused,
+        )
+        return Observation(queue, tuple(self._anomalies))
+
+    def _note(self, law: str, text: str) -> None:
+        self._anomalies.append(Anomaly(law, text))
+
+
+@lru_cache(maxsize=4096)
+def _row(raw: tuple[bytes, ...], allowed: frozenset[bytes]) -> Job | Anomaly:
+    """Read a row's fields and values."""
+    fields = dict(zip(raw[::2], raw[1::2], strict=True))
+    if lacking := _NEEDED - fields.keys():
+        names = ", ".join(sorted(name.decode() for name in lacking))
+        return Anomaly("C2", f"is a skeleton: it lacks {names}")
+    if odd := fields.keys() - allowed:
+        return Anomaly("C2", f"has fields of its own: {sorted(odd)}")
+    state, attempts = fields[b"state"].decode("ascii", "replace"), fields[b"attempts"]
+    if state not in _STATES or not _is_count(attempts):
+        return Anomaly("C2", f"says state {state!r}, attempts {attempts!r}")
+    spent = fields.get(b"spent")
+    if spent is not None and not _is_count(spent):
+        return Anomaly("F6", f"says spent {spent!r}, which is no token")
+    return Job(
+        payload=fields[b"payload"],
+        state=State(state),
+        attempts=int(attempts),
+        last_error=fields.get(b"last_error"),
+        spent=None if spent is None else int(spent),
+    )
+
+
+def _number(score: bytes) -> int:
+    """A score as the model has it; one that is no integer stays what it is, and equals none."""
+    if score.isdigit():
+        return int(score)
+    value = float(score)
+    return int(value) if value.is_integer() else value  # type: ignore[return-value]
+
+
+def _is_count(text: bytes) -> bool:
+    return text.isdigit() and (text == b"0" or not text.startswith(b"0"))
+
+
+def _expected(error: ErrorReply, code: str) -> str:
+    if error.code != code:
+        raise ObservationError(f"cannot read the keyspace back: {error.message}")
+    return error.message

@@ -1,0 +1,221 @@
+"""The walk: a Hypothesis state machine over the verbs, the clocks, and the mishaps.
+
+There is one rule for each verb, for each sort of bad input, for each move of a clock and for each
+mishap. Every step runs on the implementation and on the reference machine (see `lockstep`).
+"""
+
+from collections.abc import Callable
+from typing import ClassVar
+
+from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
+
+from emq_conformance import strategies as draw
+from emq_conformance.clock.workers import Worker
+from emq_conformance.ledger import Ledger
+from emq_conformance.lockstep import Lockstep
+from emq_conformance.subject import Subject
+from emq_model import (
+    Claim,
+    Claimed,
+    Complete,
+    Enqueue,
+    Extend,
+    JobId,
+    Pause,
+    Promote,
+    Reap,
+    Resume,
+    Retry,
+    State,
+    Verb,
+)
+from emq_model.laws import BY_ID
+from emq_model.verbs import MOST_COUNT
+
+LATEST = 2**52 + 2**51
+"""No walk goes past this instant, so that instant + span stays exact as a score."""
+
+
+class Walk(RuleBasedStateMachine):
+    """A random history of one queue, with several workers, old tokens, and clocks that misbehave.
+
+    Subclass it with a `subject` and a `ledger` before it is run.
+    """
+
+    subject: ClassVar[Subject]
+    ledger: ClassVar[Ledger]
+
+    @initialize(protocol=draw.one_of((2, 3)))
+    def begin(self, protocol: int) -> None:
+        """Begin with an empty queue, under RESP2 or RESP3."""
+        self.pair = Lockstep(self.subject, self.ledger, protocol)
+        self.worker = draw.WORKERS[0]
+        self.held: list[tuple[JobId, int]] = []
+
+    # The verbs.
+
+    @rule(verb=draw.admissions)
+    def enqueue(self, verb: Enqueue) -> None:
+        """A job comes in; it may be there already."""
+        self.run(verb)
+
+    @rule(verb=draw.refusals)
+    def enqueue_what_is_no_job(self, verb: Enqueue) -> None:
+        """Something comes in that has no valid id."""
+        self.run(verb)
+
+    @rule(lease=draw.leases)
+    def claim(self, lease: int) -> None:
+        """A worker claims, and remembers the token for good."""
+        reply = self.run(Claim(self.bearable(lease)))
+        if isinstance(reply, Claimed):
+            self.held.append((reply.id, reply.token))
+
+    @rule(which=draw.held_tokens)
+    def complete(self, which: int) -> None:
+        """A worker completes, with a token that may be long stale."""
+        self.run(Complete(*self.token(which)))
+
+    @rule(which=draw.held_tokens, terms=draw.retry_terms)
+    def retry(self, which: int, terms: tuple[int, int, bytes]) -> None:
+        """A worker reports a failure, with a token that may be long stale."""
+        delay, max_attempts, error = terms
+        self.run(Retry(*self.token(which), self.bearable(delay), max_attempts, error))
+
+    @rule(which=draw.held_tokens, lease=draw.leases)
+    def extend(self, which: int, lease: int) -> None:
+        """A worker extends, with a token that may be long stale."""
+        self.run(Extend(*self.token(which), self.bearable(lease)))
+
+    @rule(which=draw.held_tokens, odd=draw.odd_settles)
+    def settle_with_an_odd_token(
+        self, which: int, odd: tuple[Callable[[JobId, bytes], Verb], Callable[[int], bytes]]
+    ) -> None:
+        """A worker settles with what is almost the token, or nothing like it."""
+        settle, spell = odd
+        id, token = self.token(which)
+        self.run(settle(id, spell(token)))
+
+    @rule(which=draw.held_tokens, malformed=draw.malformed)
+    def malformed_argument(self, which: int, malformed: Callable[[JobId, int], Verb]) -> None:
+        """A verb comes with an argument that is no canonical number in its bounds."""
+        self.run(malformed(*self.token(which)))
+
+    @rule(limit=draw.limits)
+    def reap(self, limit: int) -> None:
+        """The reaper returns what has lapsed."""
+        self.run(Reap(limit))
+
+    @rule(limit=draw.limits)
+    def promote(self, limit: int) -> None:
+        """What is due becomes pending."""
+        self.run(Promote(limit))
+
+    @rule(verb=draw.pauses)
+    def pause_or_resume(self, verb: Pause | Resume) -> None:
+        """The queue is paused, or more often resumed."""
+        self.run(verb)
+
+    # The clocks.
+
+    @rule(edge=draw.edges)
+    def go_to_an_edge(self, edge: tuple[int, int]) -> None:
+        """The clock comes to just before, exactly at, or just after a deadline or a due time."""
+        off, which = edge
+        queue = self.pair.queue
+        instants = sorted({*queue.active.values(), *queue.schedule.values()})
+        if not instants:
+            self.pair.pass_time(1)
+            return
+        self.go_to(instants[which % len(instants)] + off)
+
+    @rule(by=draw.leaps)
+    def leap_forward(self, by: int) -> None:
+        """The server's clock leaps forward."""
+        self.go_to(self.pair.now + by)
+
+    @rule(by=draw.leaps)
+    def step_back(self, by: int) -> None:
+        """The server's clock is set back."""
+        self.pair.set_clock(max(self.pair.now - by, 0))
+
+    @rule(worker=draw.workers)
+    def another_worker(self, worker: Worker) -> None:
+        """From now on another worker asks, by a clock of his own."""
+        self.worker = worker
+
+    # The mishaps.
+
+    @rule(id=draw.jobs, replaced=draw.booleans)
+    def lose_a_row(self, id: JobId, replaced: bool) -> None:
+        """A row is deleted from outside, or overwritten with something that is no row."""
+        queue = self.pair.queue
+        if replaced and id in queue.rows:
+            self.pair.replace_row(id)
+        elif not replaced and (id in queue.rows or id in queue.foreign):
+            self.pair.lose_row(id)
+
+    @rule()
+    def forget(self) -> None:
+        """The server loses its script cache."""
+        self.pair.forget()
+
+    # The end.
+
+    def teardown(self) -> None:
+        """Drain the queue: once the clock has passed every instant, every job is reached (R4)."""
+        if not hasattr(self, "pair"):
+            return
+        try:
+            self.drain()
+        finally:
+            self.pair.close()
+
+    def drain(self) -> None:
+        """Resume, pass every instant, and claim until nothing is left but the dead."""
+        pair = self.pair
+        waiting = {id for id, row in pair.queue.rows.items() if row.state is not State.DEAD}
+        astray = {id for id in waiting if len(self.places(id)) != 1}  # enqueued over a ghost
+        if pair.queue.paused:
+            self.run(Resume())
+        instants = [*pair.queue.active.values(), *pair.queue.schedule.values()]
+        if instants:
+            self.go_to(max(instants))
+            self.run(Reap(MOST_COUNT))
+            self.run(Promote(MOST_COUNT))
+        reached = set()
+        while pair.queue.pending:
+            reply = self.run(Claim(1))
+            if isinstance(reply, Claimed):
+                reached.add(reply.id)
+        assert reached >= waiting - astray, f"never reached: {waiting - astray - reached}"
+        if reached:
+            self.ledger.held(BY_ID["R4"])
+
+    # Helpers.
+
+    def run(self, verb: Verb) -> object:
+        """One verb by the worker whose turn it is."""
+        return self.pair(verb, self.worker)
+
+    def token(self, which: int) -> tuple[JobId, int]:
+        """A token that was handed out, the latest being 0; before any, one that never was."""
+        if not self.held:
+            return draw.JOBS[0], 1
+        return self.held[-1 - which % len(self.held)]
+
+    def places(self, id: JobId) -> list[State]:
+        """The indexes that a job stands in."""
+        return [state for state, index in self.pair.queue.indexes if id in index]
+
+    def bearable(self, span: int) -> int:
+        """The span, unless instant + span would no longer be exact as a score."""
+        return span if self.pair.now + span <= LATEST else 10
+
+    def go_to(self, instant: int) -> None:
+        """Move the server's clock: forward by letting time pass, back by setting it."""
+        instant = min(instant, LATEST)
+        if instant >= self.pair.now:
+            self.pair.pass_time(instant - self.pair.now)
+        else:
+            self.pair.set_clock(instant)

@@ -1,0 +1,1 @@
+"""What a run found, law by law, and how it is shown."""
