@@ -258,7 +258,7 @@ def test_a_meta_with_anything_but_paused_is_an_anomaly(
     wire.call(*command)
     (anomaly,) = keyspace.observe().anomalies
     assert anomaly.law == "W2"
-    assert anomaly.text.startswith("meta holds more than the field `paused`")
+    assert anomaly.text.startswith("meta ")
 
 
 @pytest.mark.parametrize("stray", [b"stray", b"emq:{r}:pending", KEYS.base + b"lock"])
@@ -266,7 +266,7 @@ def test_a_stray_key_is_an_anomaly_on_a_private_server(
     wire: Wire, keyspace: Keyspace, stray: bytes
 ) -> None:
     wire.call("SET", stray, "x")
-    anomaly = Anomaly("W2", f"key {stray!r} is none of the queue's")
+    anomaly = Anomaly("W2", f"key {stray!r} is none of the queue's, nor a row of a known job")
     assert keyspace.observe().anomalies == (anomaly,)
 
 

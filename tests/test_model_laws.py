@@ -659,8 +659,8 @@ def test_a_fault_breaks_the_law_and_the_machine_does_not(
 
 @every_checked_law
 def test_a_law_has_nothing_to_say_of_a_step_that_it_is_not_about(law: Law) -> None:
-    said = {check(law, right(Queue(), verb)) for verb in (Pause(), Reap(1))}
-    assert VACUOUS in said
+    steps = [right(Queue(), verb) for verb in (Pause(), Reap(1))]
+    assert any(law.id not in {found.id for found, _ in findings(step)} for step in steps)
 
 
 def broken(seen: Transition) -> list[str]:

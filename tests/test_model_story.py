@@ -78,8 +78,8 @@ def test_instants_are_told_from_the_start(instant: int, shown: str) -> None:
     assert NAMES.instant(instant) == shown
 
 
-def test_an_instant_that_is_no_integer_is_shown_as_it_is() -> None:
-    assert NAMES.instant(float("inf")) == "inf"  # type: ignore[arg-type]
+def test_an_instant_that_never_comes_is_shown_as_such() -> None:
+    assert NAMES.instant(float("inf")) == "+inf"  # type: ignore[arg-type]
 
 
 # --- words -------------------------------------------------------------------------------------
@@ -96,7 +96,7 @@ def test_a_value_is_shown_plain_and_bytes_in_quotes(value: object, shown: str) -
 @pytest.mark.parametrize(("size", "is_cut"), [(38, False), (39, True)])
 def test_long_bytes_are_cut(size: int, is_cut: bool) -> None:
     shown = quoted(b"x" * size)
-    assert shown.endswith(f"… ({size} bytes)") is is_cut
+    assert shown.endswith(f"…' ({size} bytes)") is is_cut
     assert len(shown) <= 40
 
 
@@ -221,8 +221,25 @@ def test_a_difference_says_what_was_expected_and_what_was_found(seen: Queue, tol
 
 
 def test_a_foreign_key_is_a_difference() -> None:
-    (told,) = differences(Queue(), Queue(foreign=frozenset({A})), NAMES)
-    assert told.startswith("a key that is no row came or went")
+    there = Queue(foreign=frozenset({A}))
+    assert differences(Queue(), there, NAMES) == ["row A: a key that is no row has appeared"]
+    assert differences(there, Queue(), NAMES) == ["row A: a key that is no row has gone"]
+
+
+def test_payloads_that_the_cut_would_make_alike_are_told_from_where_they_part() -> None:
+    one, other = (Queue(rows=Frozen({A: Job(b"x" * 99 + end)})) for end in (b"1", b"2"))
+    (told,) = differences(one, other, NAMES)
+    assert told == (
+        "row A: payload expected 'xxxxxxxxx…' (100 bytes) from byte 99: '1', "
+        "found 'xxxxxxxxx…' (100 bytes) from byte 99: '2'"
+    )
+
+
+def test_a_payload_that_goes_on_is_told_from_where_the_other_ends() -> None:
+    one, other = (Queue(rows=Frozen({A: Job(b"x" * size)})) for size in (100, 101))
+    (told,) = differences(one, other, NAMES)
+    assert "(100 bytes)" in told
+    assert "(101 bytes)" in told
 
 
 def test_differences_are_told_index_by_index_in_byte_order() -> None:

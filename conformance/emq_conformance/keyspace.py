@@ -1,5 +1,6 @@
 """The refinement mapping: a queue's keys read as an `emq_model.Queue`, and written from one."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -72,28 +73,39 @@ class Keyspace:
             self._known.append(id)
             self._question = None
 
+    @property
+    def question(self) -> tuple[bytes, int]:
+        """What to ask for the whole keyspace, packed; `read` reads the answers."""
+        if self._question is None:
+            self._question = self._wire.pack(self._commands())
+        return self._question
+
     def observe(self) -> Observation:
         """Read the whole keyspace back: one round trip, and another for rows of unknown ids.
 
         Raises:
             ObservationError: if the server answers an error.
         """
-        if self._question is None:
-            self._question = self._wire.pack(self._commands())
-        size, *answers = self._wire.ask(*self._question)
-        *indexes, meta = answers[:5]
-        unknown = {id for index in indexes if isinstance(index, list) for id in index[::2]} - set(
-            self._known
-        )
-        if unknown:
-            for id in unknown:
-                self.know(id)
-            return self.observe()
+        return self.read(self._wire.ask(*self.question))
+
+    def read(self, answers: list[Any]) -> Observation:
+        """Read the answers to `question`, in RESP2 or RESP3.
+
+        Raises:
+            ObservationError: if one of them is an error that no keyspace accounts for.
+        """
+        size, *rest = answers
+        indexes, meta, rows = rest[:4], rest[4], rest[5:]
         reading = _Reading(self._fields)
         for name, raw in zip(_INDEXES, indexes, strict=True):
             reading.index(name, raw)
+        unknown = reading.ids() - set(self._known)
+        if unknown:
+            for id in sorted(unknown):
+                self.know(id)
+            return self.observe()
         reading.meta(meta)
-        for id, raw in zip(self._known, answers[5:], strict=True):
+        for id, raw in zip(self._known, rows, strict=True):
             reading.row(id, raw)
         if self._private and size != reading.size:
             reading.strays(self._strays())
@@ -105,7 +117,7 @@ class Keyspace:
         On the suite's own server, every other key too. This is for what must not change at all.
         """
         contents: dict[bytes, Any] = {}
-        for name in sorted(self._listed(b"*" if self._private else self._keys.base + b"*")):
+        for name in sorted(self._listed(b"*" if self._private else _glob(self._keys.base) + b"*")):
             kind = self._wire.call("TYPE", name)
             read = _READ.get(kind, ("DUMP",))
             contents[name] = (
@@ -120,17 +132,16 @@ class Keyspace:
         self.erase()
         for id in (*queue.rows, *queue.foreign):
             self.know(id)
-        commands = restoring(self._keys, queue)
-        if commands:
-            self._wire.batch(commands)
+        for answer in self._wire.batch(restoring(self._keys, queue)):
+            _done(answer)
 
     def delete_row(self, id: JobId) -> None:
         """Take a row away from outside, as an eviction would. Its index entry is a ghost then."""
-        self._wire.call("DEL", self._keys.row(id))
+        _done(self._wire.call("DEL", self._keys.row(id)))
 
     def replace_row(self, id: JobId) -> None:
         """Put a string where a row was, from outside."""
-        self._wire.call("SET", self._keys.row(id), _FOREIGN)
+        _done(self._wire.call("SET", self._keys.row(id), _FOREIGN))
 
     def erase(self) -> None:
         """Delete the queue's keys; on the suite's own server, every other key too."""
@@ -138,7 +149,7 @@ class Keyspace:
         names = [*k.indexes, k.meta, *map(k.row, self._known)]
         if self._private and self._wire.call("DBSIZE"):
             names += self._listed(b"*")
-        self._wire.call("DEL", *names)
+        _done(self._wire.call("DEL", *names))
 
     def _commands(self) -> list[Sequence[Argument]]:
         k = self._keys
@@ -206,16 +217,23 @@ class _Reading:
             self._note("W2", f"{name} is no sorted set: {_expected(raw, 'WRONGTYPE')}")
         elif raw:
             self.size += 1
+            if isinstance(raw[0], list):  # RESP3 pairs each member with its score
+                raw = [part for pair in raw for part in pair]
             scores = map(_number, raw[1::2])
             self._indexes[name] = Frozen(zip(raw[::2], scores, strict=True))
 
+    def ids(self) -> set[JobId]:
+        return set().union(*self._indexes.values())
+
     def meta(self, raw: Any) -> None:
-        if isinstance(raw, ErrorReply) or (raw and raw[::2] != [PAUSED]):
+        if isinstance(raw, ErrorReply):
             self.size += 1
-            self._note("W2", f"meta holds more than the field `paused`: {raw!r}")
+            self._note("W2", f"meta is no hash: {_expected(raw, 'WRONGTYPE')}")
         elif raw:
             self.size += 1
             self._paused = True
+            if (fields := _flat(raw)[::2]) != [PAUSED]:
+                self._note("W2", f"meta holds {fields}, not just the field `paused`")
 
     def row(self, id: JobId, raw: Any) -> None:
         if isinstance(raw, ErrorReply):
@@ -224,7 +242,7 @@ class _Reading:
             self._foreign.add(id)
         elif raw:
             self.size += 1
-            row = _row(tuple(raw), self._allowed)
+            row = _row(tuple(_flat(raw)), self._allowed)
             if isinstance(row, Job):
                 self._rows[id] = row
             else:
@@ -234,7 +252,7 @@ class _Reading:
 
     def strays(self, names: list[bytes]) -> None:
         for name in names:
-            self._note("W2", f"key {name!r} is none of the queue's")
+            self._note("W2", f"key {name!r} is none of the queue's, nor a row of a known job")
 
     def observation(self) -> Observation:
         queue = Queue(
@@ -262,7 +280,7 @@ def _row(raw: tuple[bytes, ...], allowed: frozenset[bytes]) -> Job | Anomaly:
     if state not in _STATES or not _is_count(attempts):
         return Anomaly("C2", f"says state {state!r}, attempts {attempts!r}")
     spent = fields.get(b"spent")
-    if spent is not None and not _is_count(spent):
+    if spent is not None and (not _is_count(spent) or spent == b"0"):
         return Anomaly("F6", f"says spent {spent!r}, which is no token")
     return Job(
         payload=fields[b"payload"],
@@ -273,19 +291,37 @@ def _row(raw: tuple[bytes, ...], allowed: frozenset[bytes]) -> Job | Anomaly:
     )
 
 
-def _number(score: bytes) -> int:
+def _number(score: bytes | float) -> int:
     """A score as the model has it; one that is no integer stays what it is, and equals none."""
-    if score.isdigit():
+    if isinstance(score, bytes) and score.isdigit():
         return int(score)
     value = float(score)
     return int(value) if value.is_integer() else value  # type: ignore[return-value]
 
 
 def _is_count(text: bytes) -> bool:
-    return text.isdigit() and (text == b"0" or not text.startswith(b"0"))
+    """Whether this is a canonical decimal, and not absurdly long."""
+    return text.isdigit() and len(text) < 30 and (text == b"0" or not text.startswith(b"0"))
+
+
+def _flat(fields: Any) -> list[Any]:
+    """A hash as fields and values in turn, which RESP3 has as a map."""
+    return (
+        [part for pair in fields.items() for part in pair] if isinstance(fields, dict) else fields
+    )
+
+
+def _glob(literal: bytes) -> bytes:
+    """A pattern that matches just this."""
+    return re.sub(rb"([\\*?\[\]^-])", rb"\\\1", literal)
 
 
 def _expected(error: ErrorReply, code: str) -> str:
     if error.code != code:
         raise ObservationError(f"cannot read the keyspace back: {error.message}")
     return error.message
+
+
+def _done(answer: object) -> None:
+    if isinstance(answer, ErrorReply):
+        raise ObservationError(f"cannot set the keyspace up: {answer.message}")

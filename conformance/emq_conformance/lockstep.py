@@ -15,7 +15,7 @@ from emq_conformance.subject import Subject
 from emq_conformance.violation import Breach, violation
 from emq_model import Claim, Claimed, Enqueue, Extend, JobId, Queue, Reply, Retry, Verb, step
 from emq_model.laws import BY_ID, Transition, findings
-from emq_model.story import Names, Step, differences, ids_of, tell
+from emq_model.story import Names, Step, differences, ids_of, reply_words, tell
 from emq_model.verbs import span
 
 PUNCTUAL = Worker("w1")
@@ -33,10 +33,12 @@ class Lockstep:
         self.subject = subject
         self.name = subject.queue_name()
         self.client = subject.client(self.name, protocol)
+        self._wire = subject.wire(protocol)
         self.keyspace = subject.keyspace(self.name)
         self.world = subject.world
         self.queue = Queue()
         self.steps: list[Step] = []
+        self.broken = False
         self._ledger = ledger
         self._last_now: int | None = None
         if self.world is not None:
@@ -62,9 +64,16 @@ class Lockstep:
             self.keyspace.know(verb.id)
         worker_now = None if self.world is None else worker.now(self.world.elapsed)
         belief = worker.believing(self.world.elapsed) if self.world is not None else nullcontext()
-        with belief:
-            answer = self.client.run(verb)
-        seen = self.keyspace.observe()
+        wire = self._wire
+        wire.trail = self.keyspace.question
+        try:
+            with belief:
+                answer = self.client.run(verb)
+        finally:
+            wire.trail = None
+        # The keyspace was read behind the client's last call, if that came over this connection.
+        seen = self.keyspace.observe() if wire.trailed is None else self.keyspace.read(wire.trailed)
+        wire.trailed = None
         if self.world is None:
             now = self._inferred(verb, answer, seen.queue, now)
         self.steps.append(Step(now, worker.name, verb, answer))
@@ -130,6 +139,7 @@ class Lockstep:
                 self._ledger.held(law)
         self._ledger.steps += 1
         if breaches:
+            self.broken = True
             raise violation(breaches, self._story(t))
 
     def _story(self, t: Transition) -> list[str]:
@@ -137,10 +147,10 @@ class Lockstep:
         expected, reply = step(t.before, t.verb, t.now)
         lines = tell(self.steps, names)
         if t.reply != reply:
-            lines.append(f"  expected: {tell([Step(t.now, '', t.verb, reply)], names)[-1]}")
+            lines += ["", f"expected: {reply_words(reply, t.verb, names)}"]
         unlike = differences(expected, t.after, names)
         if unlike:
-            lines += ["", "in the keyspace:", *(f"  {line}" for line in unlike)]
+            lines += ["", "in the keyspace:", *(f"  {line}" for line in _shown(unlike))]
         if legend := names.legend():
             lines += ["", legend]
         return lines
@@ -169,9 +179,26 @@ class Lockstep:
         self._outside(f"the row of {id.decode()} {what}")
 
     def _outside(self, what: str) -> None:
+        """Note what was done from outside, and see that both still hold the same queue."""
         self.steps.append(Step(self.now, "—", what))
+        seen = self.keyspace.observe()
+        self._ledger.steps += 1
+        if seen.queue != self.queue or seen.anomalies:
+            names = Names(ids_of(self.steps, self.queue, seen.queue), self._start)
+            unlike = _shown(differences(self.queue, seen.queue, names))
+            unlike += [anomaly.text for anomaly in seen.anomalies]
+            law = BY_ID["C1"]
+            story = [*tell(self.steps, names), "", *unlike]
+            self.broken = True
+            raise violation([Breach("C1", law.statement, "the queue changed by itself")], story)
 
     def _needs_world(self) -> World:
         if self.world is None:
             raise RuntimeError("this server's clock cannot be controlled: mark the test as such")
         return self.world
+
+
+def _shown(lines: list[str], most: int = 12) -> list[str]:
+    """The first few lines, and how many there are beyond them."""
+    more = len(lines) - most
+    return lines if more <= 0 else [*lines[:most], f"and {more} more"]

@@ -145,7 +145,8 @@ held_tokens = st.integers(min_value=0, max_value=5)
 odd_settles = one_of(tuple(product(SETTLES, ODD_SPELLINGS)))
 malformed = one_of(tuple(_malformed_verbs()))
 workers = one_of(WORKERS)
-booleans = st.booleans()
+mishaps = one_of((*product(("delete", "replace"), JOBS), ("forget", A)))
+"""A row is deleted, or replaced by what is no row; or, seldom, a cache is emptied."""
 pauses = one_of((Resume(), Pause(), Resume(), Resume()))
 edges = one_of(tuple(product((0, -1, 1), range(3))))
 """Which deadline or due time to go to, and whether just before, at, or just after it."""

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from redis.exceptions import NoScriptError, ResponseError
+from redis.exceptions import ResponseError
 
 from emq_conformance.servers.base import Connection
 
@@ -31,6 +31,10 @@ class Wire:
         """Talk over `connection`, which speaks RESP `protocol` (2 or 3)."""
         self.protocol = protocol
         self.round_trips = 0
+        self.trail: tuple[bytes, int] | None = None
+        """A question (see `pack`) to send right behind each call, in the same round trip."""
+        self.trailed: list[Any] | None = None
+        """What it answered behind the latest call; None if it was not asked."""
         self._connection = connection
         self._tap: tuple[int, Callable[[], None]] | None = None
 
@@ -38,11 +42,18 @@ class Wire:
         """Send one command and answer its reply; an error reply is an `ErrorReply`.
 
         Raises:
-            redis.exceptions.ConnectionError: if the server is gone.
+                redis.exceptions.ConnectionError: if the server is gone, or lets nobody in.
         """
         self._before_round_trip()
-        self._connection.send_command(*command)
-        return self._read()
+        packed = self._connection.pack_command(*command)
+        if self.trail is None:
+            self._connection.send_packed_command(packed)
+            return self._read()
+        question, count = self.trail
+        self._connection.send_packed_command([b"".join([*packed, question])])
+        answer = self._read()
+        self.trailed = [self._read() for _ in range(count)]
+        return answer
 
     def batch(self, commands: Sequence[Sequence[Argument]]) -> list[Any]:
         """Send many commands at once and answer their replies, in order: one round trip."""
@@ -55,6 +66,7 @@ class Wire:
     def ask(self, packed: bytes, count: int) -> list[Any]:
         """Send what `pack` encoded and answer the replies, in order: one round trip."""
         self._before_round_trip()
+        self.trailed = None
         self._connection.send_packed_command([packed])
         return [self._read() for _ in range(count)]
 
@@ -87,13 +99,10 @@ class Wire:
 
 def error_reply(error: ResponseError) -> ErrorReply:
     """Put an error's class and its text back together: redis-py takes some classes off."""
-    text = str(error)
-    code = getattr(error, "status_code", None)
-    if code is None and isinstance(error, NoScriptError):
-        code = "NOSCRIPT"
-    if code is None:
-        first = text.split(" ", 1)[0]
-        if first.isupper() and first.isalnum():
-            return ErrorReply(first, text)
-        code = "ERR"
-    return ErrorReply(code, f"{code} {text}")
+    text, code = str(error), error.status_code
+    if code is not None:
+        return ErrorReply(code, f"{code} {text}")
+    first = text.split(" ", 1)[0]
+    if first.isalnum() and first.isupper():
+        return ErrorReply(first, text)
+    return ErrorReply("ERR", f"ERR {text}")

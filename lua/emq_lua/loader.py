@@ -34,9 +34,15 @@ def load(directory: Path | None = None) -> dict[str, Script]:
         ScriptError: if the folder or one of the seven files is missing, unreadable or empty.
     """
     folder = HERE if directory is None else directory
-    if not folder.is_dir():
-        raise ScriptError(f"{folder} is not a folder: name one that holds {_files(NAMES)}")
-    missing = [name for name in NAMES if not (folder / f"{name}.lua").exists()]
+    try:
+        there = {entry.name for entry in folder.iterdir()}
+    except (FileNotFoundError, NotADirectoryError):
+        raise ScriptError(
+            f"{folder} is not a folder: name one that holds {_files(NAMES)}"
+        ) from None
+    except OSError as error:
+        raise ScriptError(f"cannot look into {folder}: {error.strerror}") from error
+    missing = [name for name in NAMES if f"{name}.lua" not in there]
     if missing:
         raise ScriptError(f"{folder} lacks {_files(missing)}; it must hold {_files(NAMES)}")
     return {name: _read(name, folder / f"{name}.lua") for name in NAMES}

@@ -4,7 +4,7 @@ Jobs are called A, B, C ... in byte order, so that A is served before B. Instant
 start of the run: `+10` is ten milliseconds after it.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields
 
 from emq_model.ids import is_job_id
@@ -41,7 +41,7 @@ class Names:
 
     def instant(self, instant: Millis) -> str:
         """An instant, counted from the start."""
-        return f"{instant - self._start:+,}" if instant == instant // 1 else str(instant)
+        return f"{instant - self._start:+,}"
 
     def legend(self) -> str:
         """Which letter stands for which id."""
@@ -53,7 +53,7 @@ def quoted(value: object) -> str:
     if not isinstance(value, bytes):
         return str(value)
     text = repr(value)[1:]
-    return text if len(text) <= 40 else f"{text[:28]}… ({len(value)} bytes)"
+    return text if len(text) <= 40 else f"{repr(value[:9])[1:-1]}…' ({len(value)} bytes)"
 
 
 def verb_words(verb: Verb, names: Names) -> str:
@@ -83,7 +83,7 @@ def reply_words(reply: object, verb: Verb | str, names: Names) -> str:
             return f"{count} left schedule"
         case None:
             return ""
-    return f"no reply of the protocol: {reply!r}"
+    return f"no reply of the protocol: {getattr(reply, 'raw', reply)!r}"
 
 
 def tell(steps: Sequence[Step], names: Names) -> list[str]:
@@ -107,16 +107,17 @@ def differences(expected: Queue, seen: Queue, names: Names) -> list[str]:
     for name, index, found in zip(Queue._fields[:4], expected[:4], seen[:4], strict=True):
         for id in sorted(index.keys() | found.keys()):
             if index.get(id) != found.get(id):
+                tell_score = str if name in ("pending", "dead") else names.instant
                 lines.append(
-                    f"{name}: {names.job(id)} expected {_at(index.get(id), names)}, "
-                    f"found {_at(found.get(id), names)}"
+                    f"{name}: {names.job(id)} expected {_at(index.get(id), tell_score)}, "
+                    f"found {_at(found.get(id), tell_score)}"
                 )
     for id in sorted(expected.rows.keys() | seen.rows.keys()):
         wanted, row = expected.rows.get(id), seen.rows.get(id)
         if wanted != row:
             lines.append(f"row {names.job(id)}: {_row_difference(wanted, row)}")
-    if expected.foreign != seen.foreign:
-        lines.append("a key that is no row came or went")
+    for id in sorted(expected.foreign ^ seen.foreign):
+        lines.append(f"row {names.job(id)}: a key that is no row {_came(id in seen.foreign)}")
     if expected.paused != seen.paused:
         lines.append(f"paused: expected {expected.paused}, found {seen.paused}")
     return lines
@@ -130,20 +131,31 @@ def ids_of(steps: Iterable[Step], *queues: Queue) -> set[JobId]:
     return ids
 
 
-def _at(score: Millis | None, names: Names) -> str:
-    if score is None:
-        return "absent"
-    return f"at {score if score == 0 else names.instant(score)}"
+def _at(score: Millis | None, tell_score: Callable[[Millis], str]) -> str:
+    return "absent" if score is None else f"at {tell_score(score)}"
 
 
 def _row_difference(wanted: Job | None, row: Job | None) -> str:
     if wanted is None or row is None:
         return f"expected {_present(wanted)}, found {_present(row)}"
     return "; ".join(
-        f"{name} expected {quoted(value)}, found {quoted(found)}"
+        f"{name} expected {_told(value, found)}, found {_told(found, value)}"
         for name, value, found in zip(Job._fields, wanted, row, strict=True)
         if value != found
     )
+
+
+def _told(value: object, other: object) -> str:
+    """A value; and the byte at which it parts from another, if the cut would hide it."""
+    text = quoted(value)
+    if text != quoted(other) or not isinstance(value, bytes) or not isinstance(other, bytes):
+        return text
+    same = next((n for n, (a, b) in enumerate(zip(value, other, strict=False)) if a != b), None)
+    return f"{text} from byte {same}: {repr(value[same : (same or 0) + 9])[1:]}"
+
+
+def _came(there: bool) -> str:
+    return "has appeared" if there else "has gone"
 
 
 def _present(row: Job | None) -> str:

@@ -1,7 +1,9 @@
 """The implementations that the suite knows by name, and how it finds the others."""
 
 import importlib
+import re
 from importlib.metadata import entry_points
+from typing import Any, cast
 
 from emq_conformance.backend import Backend, BackendError, Context, Factory
 
@@ -17,10 +19,10 @@ def open_backend(name: str, context: Context) -> Backend:
     Raises:
         BackendError: if there is no such backend, or it cannot be made.
     """
-    target = BUILT_IN.get(name) or name
-    for entry in entry_points(group=GROUP, name=name):
-        target = entry.value
-    if ":" not in target:
+    target = BUILT_IN.get(name, name)
+    if target is name:
+        target = next((entry.value for entry in entry_points(group=GROUP, name=name)), name)
+    if not re.fullmatch(r"[\w.]+:[\w.]*", target):
         raise BackendError(
             f"no backend is called {name!r}. There are: {', '.join(known())}; "
             "or name a factory as package.module:factory"
@@ -40,9 +42,11 @@ def _factory(target: str) -> Factory:
     module_name, _, attribute = target.partition(":")
     try:
         module = importlib.import_module(module_name)
-    except ImportError as error:
+    except (ImportError, TypeError, ValueError) as error:  # the latter for odd names, as `..x`
         raise BackendError(f"cannot import {module_name}: {error}") from error
-    factory = getattr(module, attribute, None)
+    factory: Any = module
+    for name in attribute.split("."):
+        factory = getattr(factory, name, None)
     if not callable(factory):
         raise BackendError(f"{module_name} has no callable {attribute!r}")
-    return factory  # type: ignore[no-any-return]
+    return cast("Factory", factory)
