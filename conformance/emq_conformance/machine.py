@@ -66,7 +66,6 @@ class Walk(RuleBasedStateMachine):
     def begin(self, protocol: int) -> None:
         """Begin with an empty queue, under RESP2 or RESP3."""
         self.pair = Lockstep(self.subject, self.ledger, protocol)
-        self.worker = draw.WORKERS[0]
         self.held: list[tuple[JobId, int]] = []
 
     # The verbs.
@@ -81,52 +80,58 @@ class Walk(RuleBasedStateMachine):
         """Something comes in that has no valid id."""
         self.run(verb)
 
-    @rule(lease=draw.leases)
-    def claim(self, lease: int) -> None:
+    @rule(claim=draw.claims)
+    def claim(self, claim: tuple[int, Worker]) -> None:
         """A worker claims, and remembers the token for good."""
-        reply = self.run(Claim(self.bearable(lease)))
+        lease, worker = claim
+        reply = self.run(Claim(self.bearable(lease)), worker)
         if isinstance(reply, Claimed):
             self.held.append((reply.id, reply.token))
 
-    @rule(which=draw.held_tokens)
-    def complete(self, which: int) -> None:
+    @rule(completion=draw.completions)
+    def complete(self, completion: tuple[int, Worker]) -> None:
         """A worker completes, with a token that may be long stale."""
-        self.run(Complete(*self.token(which)))
+        which, worker = completion
+        self.run(Complete(*self.token(which)), worker)
 
-    @rule(which=draw.held_tokens, terms=draw.retry_terms)
-    def retry(self, which: int, terms: tuple[int, int, bytes]) -> None:
+    @rule(retry=draw.retries)
+    def retry(self, retry: tuple[int, int, int, bytes, Worker]) -> None:
         """A worker reports a failure, with a token that may be long stale."""
-        delay, max_attempts, error = terms
-        self.run(Retry(*self.token(which), self.bearable(delay), max_attempts, error))
+        which, delay, most, error, worker = retry
+        self.run(Retry(*self.token(which), self.bearable(delay), most, error), worker)
 
-    @rule(which=draw.held_tokens, lease=draw.leases)
-    def extend(self, which: int, lease: int) -> None:
+    @rule(extension=draw.extensions)
+    def extend(self, extension: tuple[int, int, Worker]) -> None:
         """A worker extends, with a token that may be long stale."""
-        self.run(Extend(*self.token(which), self.bearable(lease)))
+        which, lease, worker = extension
+        self.run(Extend(*self.token(which), self.bearable(lease)), worker)
 
-    @rule(which=draw.held_tokens, odd=draw.odd_settles)
+    @rule(odd=draw.odd_settles)
     def settle_with_an_odd_token(
-        self, which: int, odd: tuple[Callable[[JobId, bytes], Verb], Callable[[int], bytes]]
+        self, odd: tuple[int, Callable[[JobId, bytes], Verb], Callable[[int], bytes]]
     ) -> None:
         """A worker settles with what is almost the token, or nothing like it."""
-        settle, spell = odd
+        which, settle, spell = odd
         id, token = self.token(which)
         self.run(settle(id, spell(token)))
 
-    @rule(which=draw.held_tokens, malformed=draw.malformed)
-    def malformed_argument(self, which: int, malformed: Callable[[JobId, int], Verb]) -> None:
+    @rule(malformed=draw.malformed)
+    def malformed_argument(self, malformed: tuple[int, Callable[[JobId, int], Verb]]) -> None:
         """A verb comes with an argument that is no canonical number in its bounds."""
-        self.run(malformed(*self.token(which)))
+        which, verb = malformed
+        self.run(verb(*self.token(which)))
 
-    @rule(limit=draw.limits)
-    def reap(self, limit: int) -> None:
+    @rule(sweep=draw.sweeps)
+    def reap(self, sweep: tuple[int, Worker]) -> None:
         """The reaper returns what has lapsed."""
-        self.run(Reap(limit))
+        limit, worker = sweep
+        self.run(Reap(limit), worker)
 
-    @rule(limit=draw.limits)
-    def promote(self, limit: int) -> None:
+    @rule(sweep=draw.sweeps)
+    def promote(self, sweep: tuple[int, Worker]) -> None:
         """What is due becomes pending."""
-        self.run(Promote(limit))
+        limit, worker = sweep
+        self.run(Promote(limit), worker)
 
     @rule(verb=draw.pauses)
     def pause_or_resume(self, verb: Pause | Resume) -> None:
@@ -155,11 +160,6 @@ class Walk(RuleBasedStateMachine):
     def step_back(self, by: int) -> None:
         """The server's clock is set back."""
         self.pair.set_clock(max(self.pair.now - by, 0))
-
-    @rule(worker=draw.workers)
-    def another_worker(self, worker: Worker) -> None:
-        """From now on another worker asks, by a clock of his own."""
-        self.worker = worker
 
     # The mishaps.
 
@@ -210,9 +210,9 @@ class Walk(RuleBasedStateMachine):
 
     # Helpers.
 
-    def run(self, verb: Verb) -> object:
-        """One verb by the worker whose turn it is."""
-        return self.pair(verb, self.worker)
+    def run(self, verb: Verb, worker: Worker = draw.WORKERS[0]) -> object:
+        """One verb by a worker."""
+        return self.pair(verb, worker)
 
     def token(self, which: int) -> tuple[JobId, int]:
         """A token that was handed out, the latest being 0; before any, one that never was."""

@@ -1,8 +1,8 @@
 """What a walk draws from: jobs, payloads, spans, and everything that is almost a number."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from itertools import product
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
@@ -133,22 +133,27 @@ def one_of(values: tuple[T, ...]) -> SearchStrategy[T]:
     return st.sampled_from(values)
 
 
-jobs = one_of(JOBS)
-not_job_ids = one_of(NOT_JOB_IDS)
+def by_workers(*parts: Iterable[Any]) -> SearchStrategy[tuple[Any, ...]]:
+    """Every combination of these parts and a worker, as one draw: a step is quicker for it."""
+    return one_of(tuple(product(*parts, WORKERS)))
+
+
+_HELD = range(6)
+"""Which of the tokens handed out so far: 0 is the latest."""
+
 admissions = one_of(tuple(Enqueue(id, payload) for payload, id in product(BYTES, JOBS)))
 refusals = one_of(tuple(Enqueue(id, b"") for id in NOT_JOB_IDS))
-leases = one_of(LEASES)
-limits = one_of(LIMITS)
-retry_terms = one_of(tuple(product(DELAYS, MAX_ATTEMPTS, BYTES[:4])))
-held_tokens = st.integers(min_value=0, max_value=5)
-"""Which of the tokens handed out so far: 0 is the latest."""
-odd_settles = one_of(tuple(product(SETTLES, ODD_SPELLINGS)))
-malformed = one_of(tuple(_malformed_verbs()))
-workers = one_of(WORKERS)
-mishaps = one_of((*product(("delete", "replace"), JOBS), ("forget", A)))
-"""A row is deleted, or replaced by what is no row; or, seldom, a cache is emptied."""
+claims = by_workers(LEASES)
+completions = by_workers(_HELD)
+retries = by_workers(_HELD, DELAYS, MAX_ATTEMPTS, BYTES[:3])
+extensions = by_workers(_HELD, LEASES)
+odd_settles = one_of(tuple(product(_HELD, SETTLES, ODD_SPELLINGS)))
+malformed = one_of(tuple(product(_HELD[:2], _malformed_verbs())))
+sweeps = by_workers(LIMITS)
 pauses = one_of((Resume(), Pause(), Resume(), Resume()))
 edges = one_of(tuple(product((0, -1, 1), range(3))))
-"""Which deadline or due time to go to, and whether just before, at, or just after it."""
+"""Whether at, just before or just after a deadline or due time, and which one."""
 leaps = one_of((1, 3_600_000, 86_400_000 * 365))
 """How far to leap, in milliseconds: one, an hour, a year."""
+mishaps = one_of((*product(("delete", "replace"), JOBS), ("forget", A)))
+"""A row is deleted, or replaced by what is no row; or, seldom, a cache is emptied."""
