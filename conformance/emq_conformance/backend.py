@@ -20,8 +20,10 @@ class Ability(StrEnum):
     """Its keys are the protocol's, so they can be read as a Queue."""
     RESTORE = "restore a state"
     """The protocol's keys, written from outside, are a state that it takes up."""
-    RAW = "raw wire arguments"
-    """Malformed arguments reach it as they are."""
+    CLOCK = "follow the server's clock"
+    """Its instants are those of the server that it is tested on, and of no other machine."""
+    RAW = "take raw wire arguments"
+    """Malformed arguments reach it as they are, and `Backend.spell` writes a verb as a command."""
 
 
 ALL_ABILITIES = frozenset(Ability)

@@ -195,6 +195,8 @@ def offered(request: pytest.FixtureRequest) -> None:
     if not wanted:
         return
     subject: Subject = request.getfixturevalue("subject")
+    if Feature.CLOCK in wanted:
+        wanted.append(Ability.CLOCK)
     for what in wanted:
         if isinstance(what, Ability) and what not in subject.backend.abilities:
             pytest.skip(f"the backend cannot {what}")

@@ -3,11 +3,11 @@
 import itertools
 import secrets
 
-from emq_conformance.backend import Backend, Client
+from emq_conformance.backend import Ability, Backend, Client
 from emq_conformance.clock.workers import World
 from emq_conformance.keys import Keys
 from emq_conformance.keyspace import Keyspace
-from emq_conformance.servers.base import Feature, Server
+from emq_conformance.servers import Server
 from emq_conformance.wire import Wire
 
 
@@ -38,7 +38,7 @@ class Subject:
     @property
     def world(self) -> World | None:
         """True time and the server's clock; None if that clock cannot be controlled."""
-        if self.server.clock is None or Feature.CLOCK in self.server.lacks:
+        if self.server.clock is None or Ability.CLOCK not in self.backend.abilities:
             return None
         if self._world is None:
             self._world = World(self.server.clock)
