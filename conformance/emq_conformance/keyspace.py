@@ -2,48 +2,22 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 from emq_conformance.keys import PAUSED, Keys
+from emq_conformance.reading import FIELDS, Anomaly, Observation, ObservationError, Reading
 from emq_conformance.wire import Argument, ErrorReply, Wire
-from emq_model import Job, JobId, Queue, State
-from emq_model.frozen import Frozen
-from emq_model.queue import Index
+from emq_model import JobId, Queue
 
-_NEEDED = frozenset({b"state", b"attempts", b"payload"})
-_FIELDS = _NEEDED | {b"last_error", b"spent"}
-_STATES = frozenset(State)
+__all__ = ["Anomaly", "Keyspace", "Observation", "ObservationError", "restoring"]
+
 _FOREIGN = b"something that is not a row"
-
-
 _READ: dict[bytes, tuple[Argument, ...]] = {
     b"hash": ("HGETALL",),
     b"zset": ("ZRANGE", 0, -1, "WITHSCORES"),
     b"string": ("GET",),
 }
 _INDEXES = ("pending", "active", "schedule", "dead")
-
-
-class ObservationError(Exception):
-    """The server refused to be read; the message says what it answered."""
-
-
-@dataclass(frozen=True, slots=True)
-class Anomaly:
-    """Something in the keyspace that no Queue can hold, and the law that it breaks."""
-
-    law: str
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Observation:
-    """A keyspace as it was read: what a Queue can hold, and what it cannot."""
-
-    queue: Queue
-    anomalies: tuple[Anomaly, ...] = ()
 
 
 class Keyspace:
@@ -63,7 +37,7 @@ class Keyspace:
         self._wire = wire
         self._keys = keys
         self._private = private
-        self._fields = _FIELDS | row_fields
+        self._fields = FIELDS | row_fields
         self._known: list[JobId] = []
         self._question: tuple[bytes, int] | None = None  # packed once, as it seldom changes
 
@@ -96,7 +70,7 @@ class Keyspace:
         """
         size, *rest = answers
         indexes, meta, rows = rest[:4], rest[4], rest[5:]
-        reading = _Reading(self._fields)
+        reading = Reading(self._fields)
         for name, raw in zip(_INDEXES, indexes, strict=True):
             reading.index(name, raw)
         unknown = reading.ids() - set(self._known)
@@ -199,127 +173,9 @@ def restoring(keys: Keys, queue: Queue) -> list[tuple[Argument, ...]]:
     return commands
 
 
-class _Reading:
-    """One reading of a keyspace: collects what a Queue can hold, and notes what it cannot."""
-
-    def __init__(self, fields: frozenset[bytes]) -> None:
-        self.size = 0  # how many keys there were
-        self._allowed = fields
-        self._indexes: dict[str, Index] = {}
-        self._rows: dict[JobId, Job] = {}
-        self._foreign: set[JobId] = set()
-        self._paused = False
-        self._anomalies: list[Anomaly] = []
-
-    def index(self, name: str, raw: Any) -> None:
-        if isinstance(raw, ErrorReply):
-            self.size += 1
-            self._note("W2", f"{name} is no sorted set: {_expected(raw, 'WRONGTYPE')}")
-        elif raw:
-            self.size += 1
-            if isinstance(raw[0], list):  # RESP3 pairs each member with its score
-                raw = [part for pair in raw for part in pair]
-            scores = map(_number, raw[1::2])
-            self._indexes[name] = Frozen(zip(raw[::2], scores, strict=True))
-
-    def ids(self) -> set[JobId]:
-        return set().union(*self._indexes.values())
-
-    def meta(self, raw: Any) -> None:
-        if isinstance(raw, ErrorReply):
-            self.size += 1
-            self._note("W2", f"meta is no hash: {_expected(raw, 'WRONGTYPE')}")
-        elif raw:
-            self.size += 1
-            self._paused = True
-            if (fields := _flat(raw)[::2]) != [PAUSED]:
-                self._note("W2", f"meta holds {fields}, not just the field `paused`")
-
-    def row(self, id: JobId, raw: Any) -> None:
-        if isinstance(raw, ErrorReply):
-            self.size += 1
-            _expected(raw, "WRONGTYPE")
-            self._foreign.add(id)
-        elif raw:
-            self.size += 1
-            row = _row(tuple(_flat(raw)), self._allowed)
-            if isinstance(row, Job):
-                self._rows[id] = row
-            else:
-                self._note(
-                    row.law, f"the row of {id.decode('ascii', 'backslashreplace')} {row.text}"
-                )
-
-    def strays(self, names: list[bytes]) -> None:
-        for name in names:
-            self._note("W2", f"key {name!r} is none of the queue's, nor a row of a known job")
-
-    def observation(self) -> Observation:
-        queue = Queue(
-            **self._indexes,
-            rows=Frozen(self._rows),
-            foreign=frozenset(self._foreign),
-            paused=self._paused,
-        )
-        return Observation(queue, tuple(self._anomalies))
-
-    def _note(self, law: str, text: str) -> None:
-        self._anomalies.append(Anomaly(law, text))
-
-
-@lru_cache(maxsize=4096)
-def _row(raw: tuple[bytes, ...], allowed: frozenset[bytes]) -> Job | Anomaly:
-    """Read a row's fields and values."""
-    fields = dict(zip(raw[::2], raw[1::2], strict=True))
-    if lacking := _NEEDED - fields.keys():
-        names = ", ".join(sorted(name.decode() for name in lacking))
-        return Anomaly("C2", f"is a skeleton: it lacks {names}")
-    if odd := fields.keys() - allowed:
-        return Anomaly("C2", f"has fields of its own: {sorted(odd)}")
-    state, attempts = fields[b"state"].decode("ascii", "replace"), fields[b"attempts"]
-    if state not in _STATES or not _is_count(attempts):
-        return Anomaly("C2", f"says state {state!r}, attempts {attempts!r}")
-    spent = fields.get(b"spent")
-    if spent is not None and (not _is_count(spent) or spent == b"0"):
-        return Anomaly("F6", f"says spent {spent!r}, which is no token")
-    return Job(
-        payload=fields[b"payload"],
-        state=State(state),
-        attempts=int(attempts),
-        last_error=fields.get(b"last_error"),
-        spent=None if spent is None else int(spent),
-    )
-
-
-def _number(score: bytes | float) -> int:
-    """A score as the model has it; one that is no integer stays what it is, and equals none."""
-    if isinstance(score, bytes) and score.isdigit():
-        return int(score)
-    value = float(score)
-    return int(value) if value.is_integer() else value  # type: ignore[return-value]
-
-
-def _is_count(text: bytes) -> bool:
-    """Whether this is a canonical decimal, and not absurdly long."""
-    return text.isdigit() and len(text) < 30 and (text == b"0" or not text.startswith(b"0"))
-
-
-def _flat(fields: Any) -> list[Any]:
-    """A hash as fields and values in turn, which RESP3 has as a map."""
-    return (
-        [part for pair in fields.items() for part in pair] if isinstance(fields, dict) else fields
-    )
-
-
 def _glob(literal: bytes) -> bytes:
     """A pattern that matches just this."""
     return re.sub(rb"([\\*?\[\]^-])", rb"\\\1", literal)
-
-
-def _expected(error: ErrorReply, code: str) -> str:
-    if error.code != code:
-        raise ObservationError(f"cannot read the keyspace back: {error.message}")
-    return error.message
 
 
 def _done(answer: object) -> None:

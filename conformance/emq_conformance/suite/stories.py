@@ -4,9 +4,34 @@ from collections.abc import Callable
 
 from emq_conformance.lockstep import Lockstep
 from emq_conformance.strategies import A, B, C, D, E
-from emq_model import Claim, Claimed, Complete, Enqueue, Extend, JobId, Reap, Retry, Settle
+from emq_model import (
+    Claim,
+    Claimed,
+    Complete,
+    Enqueue,
+    Extend,
+    JobId,
+    Promote,
+    Reap,
+    Retry,
+    Settle,
+    Verb,
+)
 
-__all__ = ["EVERYTHING", "SETTLES", "A", "B", "C", "D", "E", "admit", "claim", "settle", "sweep"]
+__all__ = [
+    "EVERYTHING",
+    "EVERY_VERB",
+    "SETTLES",
+    "A",
+    "B",
+    "C",
+    "D",
+    "E",
+    "admit",
+    "claim",
+    "settle",
+    "sweep",
+]
 
 EVERYTHING = 2**31 - 1
 """A limit that limits nothing."""
@@ -17,6 +42,19 @@ SETTLES: dict[str, Callable[[JobId, int | bytes], Settle]] = {
     "extend": lambda id, token: Extend(id, token, lease=10),
 }
 """The three verbs that need a live token, by name."""
+
+
+EVERY_VERB: dict[str, Verb] = {
+    "enqueue": Enqueue(B, b"payload"),
+    "claim": Claim(1000),
+    "complete": Complete(A, 1),
+    "retry-later": Retry(A, 1, 1000, 3, b"failed"),
+    "retry-dead": Retry(A, 1, 1000, 1, b"failed"),
+    "extend": Extend(A, 1, 1000),
+    "reap": Reap(EVERYTHING),
+    "promote": Promote(EVERYTHING),
+}
+"""Each verb, with arguments that are well-formed."""
 
 
 def admit(pair: Lockstep, *ids: JobId) -> None:
