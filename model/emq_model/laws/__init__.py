@@ -75,13 +75,13 @@ LAWS: tuple[Law, ...] = (
     ),
     Law(
         "F6",
-        "a spent token is stale for good: after retry, promote, death",
+        "a spent token is stale for good: after retry, after promote, after death",
         "words: spent",
         fence.f6,
     ),
     Law(
         "L1",
-        "deadline = server clock at the claim + lease, the score in active",
+        "deadline = server clock at the claim + lease, and it is the score in active",
         _LEASE,
         lease.l1,
         (Claim,),
@@ -110,7 +110,7 @@ LAWS: tuple[Law, ...] = (
     ),
     Law(
         "R2",
-        "a swept job is pending at score 0, attempts unchanged",
+        "a swept job is pending at score 0, attempts unchanged; its next claim mints attempts+1",
         "words: swept",
         reap.r2,
         (Reap,),
@@ -122,9 +122,24 @@ LAWS: tuple[Law, ...] = (
         reap.r3,
         (Reap,),
     ),
-    Law("R4", "once the clock has passed every deadline, every job is reached", _REAP, reap.r4),
-    Law("C1", "every admitted job is in exactly one index, or completed", _KEYS, conservation.c1),
-    Law("C2", "no skeleton row; every index entry has its row", _CONSERVE, conservation.c2),
+    Law(
+        "R4",
+        "once the clock has passed every deadline, reap and claim reach every job",
+        _REAP,
+        reap.r4,
+    ),
+    Law(
+        "C1",
+        "every admitted job is in exactly one of pending, active, schedule, dead, or completed",
+        _KEYS,
+        conservation.c1,
+    ),
+    Law(
+        "C2",
+        "no skeleton row; every index entry has its row, unless the row was taken from outside",
+        _CONSERVE,
+        conservation.c2,
+    ),
     Law(
         "C3",
         "a ghost is consumed, the answer is empty, nothing is written",
@@ -135,24 +150,35 @@ LAWS: tuple[Law, ...] = (
     Law("C4", "a verb that answers an error changed nothing", "verbs: arguments", conservation.c4),
     Law(
         "C5",
-        "a duplicate enqueue changes nothing; a bad id is refused first",
+        "a duplicate enqueue changes nothing; a bad id is refused before any write",
         "verbs: enqueue",
         conservation.c5,
         (Enqueue,),
     ),
     Law("O1", "claim serves the byte-smallest pending id", "verbs: claim", order.o1),
-    Law("P1", "a paused queue claims empty; everything else goes on", "verbs: pause", order.p1),
+    Law(
+        "P1",
+        "a paused queue claims empty and keeps its backlog; enqueue, settle, reap, promote go on",
+        "verbs: pause",
+        order.p1,
+    ),
     Law("P2", "resume restores the same head", "verbs: resume", order.p2, (Resume,)),
     Law(
-        "P3", "pause is atomic with claim: after pause answered, no claim succeeds", "verbs: pause"
+        "P3",
+        "pause is atomic with claim: after pause has answered, no claim succeeds",
+        "verbs: pause",
     ),
     Law(
         "W1",
-        "same replies under RESP2 and RESP3, with and without a cached script",
+        "same replies under RESP2 and RESP3, with and without the script cached (NOSCRIPT)",
         "verbs: replies",
     ),
     Law("W2", "all keys in one slot and derived from the declared base", _KEYS),
-    Law("W3", "effects replicate: a replica and a restart from AOF hold the same keys", _KEYS),
+    Law(
+        "W3",
+        "effects replicate: a replica and a server restarted from its AOF hold the same keyspace",
+        _KEYS,
+    ),
 )
 """The laws, in the protocol's order."""
 
