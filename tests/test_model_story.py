@@ -271,3 +271,9 @@ IN_AN_INDEX = [
 @pytest.mark.parametrize("queue", IN_AN_INDEX, ids=Queue._fields[:4])
 def test_an_id_in_any_index_needs_a_name(queue: Queue) -> None:
     assert ids_of([], queue) == {A}
+
+
+def test_words_about_a_job_name_it_by_its_letter() -> None:
+    step = Step(START, "—", "the row of {} is deleted", about=B)
+    assert "the row of B is deleted" in tell([step], NAMES)[-1]
+    assert ids_of([step]) == {B}

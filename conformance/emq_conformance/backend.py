@@ -92,6 +92,9 @@ class Backend(ABC):
     deviations: tuple[Deviation, ...] = ()
     row_fields: frozenset[bytes] = frozenset()
     """Fields that its rows may have besides the protocol's."""
+    plain_calls: bool = False
+    """Whether its clients send nothing but plain commands over their wire, so that the suite may
+    send its own right behind each. It saves a round trip a step. Not so with MULTI or SELECT."""
 
     @abstractmethod
     def client(self, wire: Wire, queue: bytes) -> Client:

@@ -11,6 +11,7 @@ from contextlib import nullcontext
 from emq_conformance.backend import Unknown
 from emq_conformance.clock.workers import Worker, World
 from emq_conformance.ledger import Ledger
+from emq_conformance.reading import Observation
 from emq_conformance.subject import Subject
 from emq_conformance.violation import Breach, violation
 from emq_model import Claim, Claimed, Enqueue, Extend, JobId, Queue, Reply, Retry, Verb, step
@@ -64,16 +65,8 @@ class Lockstep:
             self.keyspace.know(verb.id)
         worker_now = None if self.world is None else worker.now(self.world.elapsed)
         belief = worker.believing(self.world.elapsed) if self.world is not None else nullcontext()
-        wire = self._wire
-        wire.trail = self.keyspace.question
-        try:
-            with belief:
-                answer = self.client.run(verb)
-        finally:
-            wire.trail = None
-        # The keyspace was read behind the client's last call, if that came over this connection.
-        seen = self.keyspace.observe() if wire.trailed is None else self.keyspace.read(wire.trailed)
-        wire.trailed = None
+        with belief:
+            answer, seen = self._run(verb)
         if self.world is None:
             now = self._inferred(verb, answer, seen.queue, now)
         self.steps.append(Step(now, worker.name, verb, answer))
@@ -84,6 +77,22 @@ class Lockstep:
         self.queue = seen.queue
         assert reply is not None  # an unknown reply has been judged
         return reply
+
+    def _run(self, verb: Verb) -> tuple[Reply | Unknown, Observation]:
+        """Run the verb, and read the keyspace: if that may be, behind the verb's last call."""
+        wire = self._wire
+        wire.take_trailed()
+        if self.subject.backend.plain_calls:
+            wire.trail = self.keyspace.question
+        try:
+            answer = self.client.run(verb)
+        except BaseException:
+            wire.close()  # replies may be waiting in it; the next call opens it again
+            raise
+        finally:
+            wire.trail = None
+        trailed = wire.take_trailed()
+        return answer, self.keyspace.observe() if trailed is None else self.keyspace.read(trailed)
 
     def pass_time(self, milliseconds: int) -> None:
         """Let true time go by, and the clocks with it."""
@@ -176,11 +185,11 @@ class Lockstep:
 
     def _from_outside(self, id: JobId, what: str, change: Callable[[Queue], Queue]) -> None:
         self.queue = change(self.queue)
-        self._outside(f"the row of {id.decode()} {what}")
+        self._outside(f"the row of {{}} {what}", id)
 
-    def _outside(self, what: str) -> None:
+    def _outside(self, what: str, about: JobId | None = None) -> None:
         """Note what was done from outside, and see that both still hold the same queue."""
-        self.steps.append(Step(self.now, "—", what))
+        self.steps.append(Step(self.now, "—", what, about=about))
         seen = self.keyspace.observe()
         self._ledger.steps += 1
         if seen.queue != self.queue or seen.anomalies:

@@ -33,8 +33,7 @@ class Wire:
         self.round_trips = 0
         self.trail: tuple[bytes, int] | None = None
         """A question (see `pack`) to send right behind each call, in the same round trip."""
-        self.trailed: list[Any] | None = None
-        """What it answered behind the latest call; None if it was not asked."""
+        self._trailed: list[Any] | None = None
         self._connection = connection
         self._tap: tuple[int, Callable[[], None]] | None = None
 
@@ -52,7 +51,7 @@ class Wire:
         question, count = self.trail
         self._connection.send_packed_command([b"".join([*packed, question])])
         answer = self._read()
-        self.trailed = [self._read() for _ in range(count)]
+        self._trailed = [self._read() for _ in range(count)]
         return answer
 
     def batch(self, commands: Sequence[Sequence[Argument]]) -> list[Any]:
@@ -66,9 +65,14 @@ class Wire:
     def ask(self, packed: bytes, count: int) -> list[Any]:
         """Send what `pack` encoded and answer the replies, in order: one round trip."""
         self._before_round_trip()
-        self.trailed = None
+        self._trailed = None
         self._connection.send_packed_command([packed])
         return [self._read() for _ in range(count)]
+
+    def take_trailed(self) -> list[Any] | None:
+        """What the trail answered behind the latest call, once; None if it was not asked there."""
+        trailed, self._trailed = self._trailed, None
+        return trailed
 
     def tap(self, round_trips: int, action: Callable[[], None]) -> None:
         """Run `action` once, when `round_trips` more round trips have been made."""

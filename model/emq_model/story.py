@@ -22,8 +22,10 @@ class Step:
     who: str
     """Who asked: a worker's name, or the outside."""
     what: Verb | str
+    """The verb; or words, in which `{}` stands for the job that they are about."""
     reply: object = None
     """What came back: a reply, or whatever it was that is none."""
+    about: JobId | None = None
 
 
 class Names:
@@ -90,7 +92,7 @@ def tell(steps: Sequence[Step], names: Names) -> list[str]:
     """The steps of a run, one a line, in columns; the last one is marked."""
     rows = [("clock", "who", "what", "answer")]
     for step in steps:
-        what = step.what if isinstance(step.what, str) else verb_words(step.what, names)
+        what = _what(step, names)
         reply = reply_words(step.reply, step.what, names)
         rows.append((names.instant(step.now), step.who, what, reply))
     clock, who, what_width = (max(len(row[n]) for row in rows) for n in range(3))
@@ -99,6 +101,12 @@ def tell(steps: Sequence[Step], names: Names) -> list[str]:
         for now, name, what, reply in rows
     ]
     return [f"  {line}" for line in lines[:-1]] + [f"> {lines[-1]}"]
+
+
+def _what(step: Step, names: Names) -> str:
+    if not isinstance(step.what, str):
+        return verb_words(step.what, names)
+    return step.what if step.about is None else step.what.format(names.job(step.about))
 
 
 def differences(expected: Queue, seen: Queue, names: Names) -> list[str]:
@@ -125,7 +133,9 @@ def differences(expected: Queue, seen: Queue, names: Names) -> list[str]:
 
 def ids_of(steps: Iterable[Step], *queues: Queue) -> set[JobId]:
     """Every job id that occurs in these steps and queues."""
+    steps = list(steps)
     ids = {step.what.id for step in steps if isinstance(step.what, Enqueue)}
+    ids.update(step.about for step in steps if step.about is not None)
     for queue in queues:
         ids.update(queue.rows, queue.foreign, *queue[:4])
     return ids

@@ -61,6 +61,7 @@ class LuaBackend(Backend):
     """The seven scripts under test: our own, or those of `--lua-scripts`."""
 
     name = "lua"
+    plain_calls = True
     deviations = (
         Deviation(
             law="C4",
