@@ -41,14 +41,19 @@ class Violation(AssertionError):
         return lines
 
 
-# F5 and F6 are special cases of F1, and F2 of C4: the special case says more. What a verb does at
-# large says least.
-_LAST = ("F1", "C4", "L4")
+# Where a step breaks several laws, the narrower one says more: F5 and F6 are cases of F1, F2 is one
+# of C4. C1, F4 and R4 are often only what follows from it, L4 repeats the others, and a verb's rule
+# says no more than that something is wrong.
+_RANKS = {"F2": 0, "F5": 0, "F6": 0, "C1": 2, "F4": 2, "R4": 2, "L4": 3}
+
+
+def _rank(breach: Breach) -> int:
+    return 4 if breach.law.islower() else _RANKS.get(breach.law, 1)
 
 
 def violation(breaches: Sequence[Breach], story: Sequence[str]) -> Violation:
     """Make the Violation of the law that says most about these breaches."""
-    ordered = sorted(breaches, key=lambda b: (b.law.islower(), b.law in _LAST))
+    ordered = sorted(breaches, key=_rank)
     return _type_for(ordered[0].law)(ordered, story)
 
 
