@@ -102,11 +102,12 @@ class Wire:
 
 
 def error_reply(error: ResponseError) -> ErrorReply:
-    """Put an error's class and its text back together: redis-py takes some classes off."""
+    """Put an error's class and its text back together: redis-py takes some classes off.
+
+    Which ones, and of which it tells the class all the same, differs between its versions.
+    """
     text, code = str(error), error.status_code
-    if code is not None:
-        return ErrorReply(code, f"{code} {text}")
     first = text.split(" ", 1)[0]
-    if first.isalnum() and first.isupper():
-        return ErrorReply(first, text)
-    return ErrorReply("ERR", f"ERR {text}")
+    if code is None:
+        code = first if first.isalnum() and first.isupper() else "ERR"
+    return ErrorReply(code, text if first == code else f"{code} {text}")
