@@ -46,7 +46,7 @@ BY_PRECEDENCE: list[tuple[Verdict, Record | None]] = [
     (Verdict.ERROR, record("F1", "error", "no server")),
     (Verdict.STALE, record("F1", "stale", "it holds now")),
     (Verdict.DEVIATES, record("F1", "deviates", "declared")),
-    (Verdict.HOLDS, record("F1", "passed")),
+    (Verdict.HOLDS, record("F1", "passed", holds={"F1": 1})),
     (Verdict.NOT_RUN, record("F1", "skipped", "no clock")),
     (Verdict.NOT_EXERCISED, None),
 ]
@@ -104,8 +104,12 @@ def test_a_test_of_no_law_that_breaks_one_violates_it() -> None:
     assert line("F1", record(None, "failed", breaches=["F1"])).verdict is Verdict.VIOLATED
 
 
-def test_a_passed_test_is_a_check_of_its_law() -> None:
+def test_a_passed_test_is_a_check_of_a_law_that_no_step_can_show() -> None:
     assert line("W3", record("W3", "passed"), record("W3", "passed")).checks == 2
+
+
+def test_a_passed_test_that_never_reached_its_laws_case_is_no_check() -> None:
+    assert line("F1", record("F1", "passed")).verdict is Verdict.NOT_EXERCISED
 
 
 @pytest.mark.parametrize("outcome", ["failed", "skipped", "error", "deviates", "stale"])
@@ -120,7 +124,7 @@ def test_the_first_reason_is_the_one_that_is_told() -> None:
 
 def test_checks_steps_and_tests_add_up() -> None:
     total = tally([record("F1", "passed", holds={"F1": 2}, steps=3)] * 2)
-    assert (total.holds["F1"], total.steps, total.tests) == (6, 6, 2)
+    assert (total.holds["F1"], total.steps, total.tests) == (4, 6, 2)
 
 
 def test_an_empty_tally_has_a_line_for_every_law_in_the_protocols_order() -> None:
@@ -166,7 +170,7 @@ def few_laws(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 SMALL = [
-    record("F1", "passed", holds={"F1": 1233, "claim": 7}, steps=4567),
+    record("F1", "passed", holds={"F1": 1234, "claim": 7}, steps=4567),
     record("P3", "deviates", "the flag is read first"),
     record(None, "failed", breaches=["pause"], steps=1),
 ]
@@ -200,7 +204,7 @@ def last_line(*records: Record) -> str:
 
 
 def test_the_last_line_counts_the_verdicts() -> None:
-    others = [record(id, "passed") for id in ("F2", "F3")]
+    others = [record(id, "passed", holds={id: 1}) for id in ("F2", "F3")]
     worse = [
         record("L1", "failed"),
         record("L2", "error"),

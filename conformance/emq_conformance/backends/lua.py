@@ -62,7 +62,7 @@ class LuaBackend(Backend):
 
     name = "lua"
     plain_calls = True
-    deviations = (
+    deviations: tuple[Deviation, ...] = (
         Deviation(
             law="C4",
             case="corrupted-keyspace",
