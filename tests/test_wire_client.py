@@ -71,6 +71,17 @@ def client(wire: Wire) -> LuaClient:
     return BACKEND.client(wire, KEYS.queue)
 
 
+# --- between sending and reading ---------------------------------------------------------------
+
+
+def test_what_is_done_meanwhile_is_done_once(wire: Wire) -> None:
+    done: list[int] = []
+    wire.meanwhile = lambda: done.append(wire.round_trips)
+    before = wire.round_trips
+    assert wire.call("PING") == wire.call("PING") == b"PONG"
+    assert done == [before + 1]
+
+
 # --- errors ------------------------------------------------------------------------------------
 
 

@@ -11,9 +11,9 @@ from contextlib import nullcontext
 from emq_conformance.backend import Unknown
 from emq_conformance.clock.workers import Worker, World
 from emq_conformance.ledger import Ledger
-from emq_conformance.reading import Observation
+from emq_conformance.reading import Anomaly, Observation
 from emq_conformance.subject import Subject
-from emq_conformance.violation import Breach, violation
+from emq_conformance.violation import Breach, Violation, violation
 from emq_model import Claim, Claimed, Enqueue, Extend, JobId, Queue, Reply, Retry, Verb, step
 from emq_model.laws import BY_ID, Transition, findings
 from emq_model.story import Names, Step, differences, ids_of, reply_words, tell
@@ -26,10 +26,14 @@ PUNCTUAL = Worker("w1")
 class Lockstep:
     """One queue, held by an implementation and by the reference machine.
 
-    Call it with a verb. After each call both hold the same queue, or a `Violation` was raised.
+    Call it with a verb. After each call both hold the same queue, or a `Violation` was raised;
+    one that is `patient` holds a step against the laws while the server is busy with the next one,
+    or in `catch_up`, and raises it then.
     """
 
-    def __init__(self, subject: Subject, ledger: Ledger, protocol: int = 2) -> None:
+    def __init__(
+        self, subject: Subject, ledger: Ledger, protocol: int = 2, *, patient: bool = False
+    ) -> None:
         """Begin with an empty queue of a new name, and with the clocks at their start."""
         self.subject = subject
         self.name = subject.queue_name()
@@ -41,6 +45,10 @@ class Lockstep:
         self.steps: list[Step] = []
         self.broken = False
         self._ledger = ledger
+        self._patient = patient
+        self._unjudged: Transition | None = None
+        self._anomalies: tuple[Anomaly, ...] = ()
+        self._found: Violation | None = None
         self._last_now: int | None = None
         if self.world is not None:
             self.world.begin()
@@ -71,12 +79,35 @@ class Lockstep:
             now = self._inferred(verb, answer, seen.queue, now)
         self.steps.append(Step(now, worker.name, verb, answer))
         reply = None if isinstance(answer, Unknown) else answer
-        transition = Transition(before, verb, now, reply, seen.queue, worker_now, self._last_now)
-        self._judge(transition, [(a.law, a.text) for a in seen.anomalies])
+        self._unjudged = Transition(
+            before, verb, now, reply, seen.queue, worker_now, self._last_now
+        )
+        self._anomalies = seen.anomalies
         self._last_now = now
         self.queue = seen.queue
+        if not self._patient or reply is None:
+            self.catch_up()
         assert reply is not None  # an unknown reply has been judged
         return reply
+
+    def catch_up(self) -> None:
+        """Hold the latest step against the laws, if that is still to be done.
+
+        Raises:
+            Violation: if it breaks a law, or is not what the machine does.
+        """
+        transition, self._unjudged = self._unjudged, None
+        if transition is not None:
+            self._judge(transition, [(a.law, a.text) for a in self._anomalies])
+        if self._found is not None:
+            raise self._found
+
+    def _use_the_wait(self) -> None:
+        """Catch up in the middle of a client's call, which may catch what is raised."""
+        try:
+            self.catch_up()
+        except Violation as found:
+            self._found = found
 
     def _run(self, verb: Verb) -> tuple[Reply | Unknown, Observation]:
         """Run the verb, and read the keyspace: if that may be, behind the verb's last call."""
@@ -84,13 +115,15 @@ class Lockstep:
         wire.take_trailed()
         if self.subject.backend.plain_calls:
             wire.trail = self.keyspace.question
+        wire.meanwhile = self._use_the_wait
         try:
             answer = self.client.run(verb)
         except BaseException:
             wire.close()  # replies may be waiting in it; the next call opens it again
             raise
         finally:
-            wire.trail = None
+            wire.trail = wire.meanwhile = None
+            self.catch_up()
         trailed = wire.take_trailed()
         return answer, self.keyspace.observe() if trailed is None else self.keyspace.read(trailed)
 
@@ -189,6 +222,7 @@ class Lockstep:
 
     def _outside(self, what: str, about: JobId | None = None) -> None:
         """Note what was done from outside, and see that both still hold the same queue."""
+        self.catch_up()
         self.steps.append(Step(self.now, "—", what, about=about))
         seen = self.keyspace.observe()
         self._ledger.steps += 1

@@ -65,7 +65,7 @@ class Walk(RuleBasedStateMachine):
     @initialize(protocol=draw.one_of((2, 3)))
     def begin(self, protocol: int) -> None:
         """Begin with an empty queue, under RESP2 or RESP3."""
-        self.pair = Lockstep(self.subject, self.ledger, protocol)
+        self.pair = Lockstep(self.subject, self.ledger, protocol, patient=True)
         self.held: list[tuple[JobId, int]] = []
 
     # The verbs.
@@ -183,7 +183,9 @@ class Walk(RuleBasedStateMachine):
             return
         try:
             if not self.pair.broken:
+                self.pair.catch_up()
                 self.drain()
+                self.pair.catch_up()
         finally:
             self.pair.close()
 

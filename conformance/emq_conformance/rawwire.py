@@ -3,7 +3,7 @@
 import socket
 from collections.abc import Sequence
 
-from emq_conformance.wire import Argument
+from emq_conformance.wire import Argument, encoded
 
 
 class RawWire:
@@ -53,9 +53,3 @@ class RawWire:
         if not chunk:
             raise ConnectionError("the server closed the connection in the middle of a reply")
         self._buffer += chunk
-
-
-def encoded(command: Sequence[Argument]) -> bytes:
-    """A command as an array of bulk strings."""
-    parts = [part if isinstance(part, bytes) else str(part).encode() for part in command]
-    return b"*%d\r\n" % len(parts) + b"".join(b"$%d\r\n%b\r\n" % (len(p), p) for p in parts)

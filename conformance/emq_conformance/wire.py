@@ -33,6 +33,8 @@ class Wire:
         self.round_trips = 0
         self.trail: tuple[bytes, int] | None = None
         """A question (see `pack`) to send right behind each call, in the same round trip."""
+        self.meanwhile: Callable[[], None] | None = None
+        """What to do, once, while the server is busy with the next call. It must not raise."""
         self._trailed: list[Any] | None = None
         self._connection = connection
         self._tap: tuple[int, Callable[[], None]] | None = None
@@ -44,14 +46,14 @@ class Wire:
                 redis.exceptions.ConnectionError: if the server is gone, or lets nobody in.
         """
         self._before_round_trip()
-        packed = self._connection.pack_command(*command)
-        if self.trail is None:
-            self._connection.send_packed_command(packed)
-            return self._read()
-        question, count = self.trail
-        self._connection.send_packed_command([b"".join([*packed, question])])
+        question, count = self.trail or (b"", 0)
+        self._connection.send_packed_command([encoded(command) + question])
+        if self.meanwhile is not None:
+            meanwhile, self.meanwhile = self.meanwhile, None
+            meanwhile()
         answer = self._read()
-        self._trailed = [self._read() for _ in range(count)]
+        if self.trail is not None:
+            self._trailed = [self._read() for _ in range(count)]
         return answer
 
     def batch(self, commands: Sequence[Sequence[Argument]]) -> list[Any]:
@@ -60,7 +62,7 @@ class Wire:
 
     def pack(self, commands: Sequence[Sequence[Argument]]) -> tuple[bytes, int]:
         """Encode many commands, for `ask`: their bytes, and how many they are."""
-        return b"".join(self._connection.pack_commands(commands)), len(commands)
+        return b"".join(map(encoded, commands)), len(commands)
 
     def ask(self, packed: bytes, count: int) -> list[Any]:
         """Send what `pack` encoded and answer the replies, in order: one round trip."""
@@ -99,6 +101,12 @@ class Wire:
             return self._connection.read_response()
         except ResponseError as error:
             return error_reply(error)
+
+
+def encoded(command: Sequence[Argument]) -> bytes:
+    """A command as an array of bulk strings."""
+    parts = [part if isinstance(part, bytes) else str(part).encode() for part in command]
+    return b"*%d\r\n" % len(parts) + b"".join(b"$%d\r\n%b\r\n" % (len(p), p) for p in parts)
 
 
 def error_reply(error: ResponseError) -> ErrorReply:
